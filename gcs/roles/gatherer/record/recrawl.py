@@ -23,9 +23,9 @@ from gcs.core.page.change import MOST_MISSES, chance, urgency
 from gcs.core.page.site_dates import chance_by_age
 from gcs.core.polite.politeness import seconds_of_date
 from gcs.core.url.canonical import host_of_url
-from gcs.core.url.queued_url import QueuedUrl, needed
+from gcs.core.url.queued_url import QueuedUrl, level_of, needed
 from gcs.core.url.sortkey import FIRST_KEY, LAST_KEY
-from gcs.ports.frontier import Frontier
+from gcs.ports.frontier import Frontier, Mark
 from gcs.roles.gatherer.record.dated_pages import TrustBook
 
 #: URLs that are queued again per turn, and frontier entries that are searched for URLs of other owners
@@ -109,13 +109,22 @@ class Recrawl:
         return not self._state.last
 
     def begin(self, session: int, log: int, epoch: int = 0) -> list[str]:
-        """Begin a session; `log` is the file that records go to. Returns the URLs that robots.txt refused before."""
+        """Begin a session; `log` is the file that records go to. Returns the URLs that robots.txt refused before.
+
+        URLs that wait or were refused, and are out of scope by now, are refused: a wider scope brings them back.
+        """
         before = self._state
         last, last_log = (before.session, before.log) if self.is_done else (before.last, before.last_log)
         self._state = _State(session, epoch, log, last, last_log)
         self._search_at, self._visits_left = FIRST_KEY, None
         self._note()
-        return self._frontier.renew()
+        frontier, covers = self._frontier, self._covers
+        waiting = frontier.entries(FIRST_KEY, LAST_KEY)
+        outside = [entry.url for entry in waiting if not level_of(entry.depth) and not covers(entry.url)]
+        refused = frontier.renew()
+        for url in (*outside, *(url for url in refused if not covers(url))):
+            frontier.finish(url, Mark.REFUSED)
+        return [url for url in refused if covers(url)]
 
     def go_back(self, session: int) -> None:
         """The frontier is made anew from the records: the last session that all records are of is this one."""

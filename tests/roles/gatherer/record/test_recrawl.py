@@ -296,6 +296,25 @@ async def test_session_requests_no_pages_that_a_pattern_excludes_by_now(tmp_path
         assert stored <= set(web.log.hits)
 
 
+async def test_session_with_a_narrower_scope_leaves_known_hosts_alone(tmp_path: Path) -> None:
+    """Queued by an interrupted run, or of the last session; where the scope is wide again they come back."""
+    async with FakeWeb(FakeWebSpec.plain(hosts=3, pages=60, validators=True)) as web:
+        home = web.seeds[0]
+        pages = survey(web.web).pages
+        first = make(tmp_path, web, crawl__max_pages=40)
+        await first.run([home])
+        stored = {record.url for record in records(tmp_path)}
+        abroad = {url for url in pages if not url.startswith(home)}
+        assert first.final_share.queued and abroad - stored and abroad & stored
+        for session in (2, 3):
+            web.reset()
+            assert await make(tmp_path, web, crawl__scope="host").run([home], session=session) is GathererState.DONE
+            assert not abroad & set(web.log.hits) and stored - abroad <= set(web.log.hits)
+        web.reset()
+        assert await make(tmp_path, web).run([home], session=4) is GathererState.DONE
+        assert abroad <= set(web.log.hits)
+
+
 async def test_robots_txt_that_is_valid_for_a_short_time_is_requested_before_each_page(tmp_path: Path) -> None:
     async with FakeWeb(FakeWebSpec.plain(hosts=1, pages=8, robots=True)) as web:
         gatherer = make(tmp_path, web, politeness__robots_cache_s=0.0, crawl__max_seconds=20)
