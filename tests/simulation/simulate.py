@@ -227,7 +227,9 @@ async def _crawl(team: SimTeam, plan: Plan, watch: Watch | None) -> str:
 
 def _judge(outcome: Outcome, team: SimTeam, state: str, expected: frozenset[str]) -> None:
     plan = outcome.plan
-    if state != "done" and not (plan.max_pages and state == "limit"):
+    # a disk that stays full: the state is kept, and whoever has made room goes on
+    has_given_up = "times within a minute" in state and any(fault.kind == "full" for fault in plan.faults)
+    if state != "done" and not has_given_up and not (plan.max_pages and state == "limit"):
         outcome.violations.append(f"end: the crawl ended as '{state}'")
         return
     stored: Counter[str] = Counter()
