@@ -396,7 +396,7 @@ def test_team_begins_with_the_superpages_that_the_user_names(tmp_path: Path, cap
         report = finish(crawl)
     assert report["pages"] == 20
     planned = next(line for line in capfd.readouterr().err.splitlines() if "leader.planned" in line)
-    assert "epoch=1 superpages=" in planned and "superpages=1 " not in planned
+    assert "superpages=" in planned and "superpages=1 " not in planned
 
 
 def test_team_ends_when_a_gatherer_cannot_work_with_what_it_is_told(tmp_path: Path, capfd: Any) -> None:

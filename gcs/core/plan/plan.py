@@ -101,6 +101,8 @@ class Plan(msgspec.Struct, frozen=True):
     session: int = 1
     #: made ahead: changed only when somebody comes, goes or asks for it
     static: bool = False
+    #: plans of the crawl before this one; epochs may leave numbers out
+    before: int = 0
 
     def __post_init__(self) -> None:
         if not is_expansion(self.cuts) or len(self.owners) != len(self.cuts):

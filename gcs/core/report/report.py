@@ -158,6 +158,8 @@ class Share(msgspec.Struct, frozen=True):
     session: int = 1
     work: Workload = Workload()
     links: LinkSample = LinkSample()
+    #: plans before the one that it follows; -1 in the share of an earlier version, whose epochs left no number out
+    rebalances: int = -1
 
     @property
     def workload(self) -> Workload:
@@ -179,6 +181,10 @@ def decoded(share: bytes) -> Share | None:
         return msgspec.msgpack.decode(share, type=Share)
     except msgspec.DecodeError:
         return None
+
+
+def _rebalances(share: Share) -> int:
+    return share.rebalances if share.rebalances >= 0 else max(share.epoch - 1, 0)
 
 
 def imbalance(values: Sequence[float]) -> float:
@@ -260,7 +266,7 @@ def build(crawl: str, state: str, shares: Sequence[Share], unique: int | None = 
             bytes=round(imbalance([share.counters.size_bytes for share in shares]), 4),
             time=round(imbalance([share.counters.busy_s for share in shares]), 4),
         ),
-        rebalances=max(epoch - 1, 0),
+        rebalances=max((_rebalances(share) for share in shares), default=0),
         moved_urls=traffic.moved_urls,
         per_gatherer=[
             GathererReport(s.id, s.counters.pages, s.counters.size_bytes, round(s.busy, 3), s.superpages)

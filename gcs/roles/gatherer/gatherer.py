@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+import msgspec
+
 from gcs.core.messages.tuples import Bulletin, CrawlState
 from gcs.core.page.robots import Robots
 from gcs.core.page.values import FailureKind, PageRecord, Response
@@ -253,6 +255,7 @@ class Gatherer:
         team = self.team
         superpages, epoch = (team.superpages, team.epoch) if team else (1, 0)
         share = self._meter.share(self._clock(), superpages, epoch, self._recrawl.session, self._conditions())
+        share = msgspec.structs.replace(share, rebalances=team.rebalances if team else 0)
         if self._lending:
             limit = limit_of(share.work)
             # to read links only costs less than to lend a page

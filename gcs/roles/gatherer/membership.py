@@ -104,6 +104,10 @@ class Membership(Protocol):
         """Of the plan that is followed."""
 
     @property
+    def rebalances(self) -> int:
+        """Plans before the one that is followed."""
+
+    @property
     def superpages(self) -> int:
         """How many superpages the gatherer owns."""
 

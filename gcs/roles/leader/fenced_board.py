@@ -141,7 +141,8 @@ class FencedBoard:
     async def publish(self, plan: Plan, view: BoardView, reason: str, moved: float = 0.0, above: int = 0) -> Plan:
         """Let everyone route by this plan, under an epoch above all that are known; `moved` is the share that moves."""
         highest = max([above, view.epoch, *(member.epoch for member in view.members.values())])
-        plan = msgspec.structs.replace(plan, epoch=await self.space.ticket("epoch", highest))
+        before = view.decoded.before + 1 if view.decoded else 0
+        plan = msgspec.structs.replace(plan, epoch=await self.space.ticket("epoch", highest), before=before)
         await self._post_plan(PlanPosted(plan.epoch, self.leader.term, plan.encode()))
         await self.post(note_of(plan, at=time.time(), reason=reason, moved=moved))
         return plan

@@ -146,12 +146,13 @@ SHORT_LIVED = {"TextJob", "Extract"}
 #: values whose encoding is a map: the names count, their order does not
 MAP_FIELDS: dict[type[Any], str] = {
     Plan: "epoch gatherers cuts owners hot_pages= mode= lost= moves= leavers= ground= listed= lists_hosts= session= "
-    "static=",
+    "static= before=",
     Move: "low high loser winner",
     Bloom: "bits=",
     Blueprint: "model parts cuts owners weights ground= hot_pages= listed= lists_hosts=",
     SuperpageStatistics: "superpages= rates= exchange= links= helped= waiting= access= origins=",
-    Share: "id tally known_urls queued unique explored_fraction busy= superpages= epoch= session= work= links=",
+    Share: "id tally known_urls queued unique explored_fraction busy= superpages= epoch= session= work= links= "
+    "rebalances=",
     ExploredEvidence: "fetched= known= history= limit= backlinks= dealt_with=",
     Ledger: "issued= spent= idle= sent= received=",
     Counters: "pages= repeated= size_bytes= redirects= revisits= failed= denied_by_robots= retries= links= seconds= "

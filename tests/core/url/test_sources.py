@@ -24,7 +24,8 @@ from gcs.core.url.sources import SCHEMES, is_below, is_local, is_source, source_
         ("db://shop/x", "db://shop/x"),  # a database that the machine knows by this name
         ("db://some.where/x", ""),
         ("db://shop:5432/x", ""),
-        ("mail://elsewhere/x", ""),
+        ("mail://elsewhere/x", "mail://elsewhere/x"),
+        ("mail://mail.example.org/x", ""),
         ("mail:///home/ann/box/", "mail://localhost/home/ann/box/"),
         ("nntp://ann@news.example.org/", ""),
         ("nntp:///comp.lang.c", ""),

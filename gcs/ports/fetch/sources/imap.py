@@ -20,6 +20,7 @@ from gcs.core.page.values import FailureKind
 from gcs.ports.fetch.sources import LISTED, MAIL_VARIABLE, MISSING, Answer, address_of, listing
 
 #: a line of the answer to LIST: flags, delimiter, and the name of the folder
+_ESCAPED = re.compile(rb"\\(.)")
 _FOLDER = re.compile(rb'\(([^)]*)\) (?:"[^"]*"|NIL) (?:"((?:[^"\\]|\\.)*)"|([^ "]+))$')
 #: bytes of an answer that are no message
 _SPARE_BYTES = 1 << 20
@@ -120,7 +121,7 @@ def _folders(server: imaplib.IMAP4) -> Iterator[str]:
             continue  # a name that is no line: nobody has such
         found = _FOLDER.match(line)
         if found and b"\\noselect" not in found[1].lower():
-            name = re.sub(rb"\\(.)", rb"\1", found[2]) if found[2] is not None else found[3]
+            name = _ESCAPED.sub(rb"\1", found[2]) if found[2] is not None else found[3]
             yield name.decode("ascii", "replace")
 
 

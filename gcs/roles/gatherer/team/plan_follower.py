@@ -61,6 +61,11 @@ class PlanFollower:
         return self.plan.epoch if self.plan else 0
 
     @property
+    def rebalances(self) -> int:
+        """Plans before the one that is followed."""
+        return self.plan.before if self.plan else 0
+
+    @property
     def superpages(self) -> int:
         plan = self.plan
         if plan is None or self._me not in plan.gatherers:

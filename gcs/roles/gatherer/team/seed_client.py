@@ -90,7 +90,7 @@ class SeedClient:
     # -- state -----------------------------------------------------------------------------------------
 
     epoch = 0
-    superpages, moving = 0, (0, 0)
+    superpages, rebalances, moving = 0, 0, (0, 0)
     known_plan: PlanPosted | None = None
 
     def may_fetch(self) -> bool:

@@ -153,6 +153,10 @@ class TeamMember:
         return self._follower.epoch
 
     @property
+    def rebalances(self) -> int:
+        return self._follower.rebalances
+
+    @property
     def superpages(self) -> int:
         return self._follower.superpages
 
