@@ -17,6 +17,7 @@ import msgspec
 from gcs.core.messages.tuples import Bulletin, CrawlState
 from gcs.core.page.robots import Robots
 from gcs.core.page.values import FailureKind, PageRecord, Response
+from gcs.core.plan.keyspace import Keyspace
 from gcs.core.polite.window import Window
 from gcs.core.report.estimate import CPU, NOTHING, deciding_hosts, limit_of
 from gcs.core.report.report import Share
@@ -166,7 +167,8 @@ class Gatherer:
             self._dispatcher.close_origin(name.removeprefix(OF_ROBOTS), self._clock())
             return
         key = key_of(name)
-        for entry in list(self._frontier.entries(key, key + b"\0")):
+        held_back = self._frontier.team_tables.release(key, key + b"\0", 1, Keyspace.TREE)  # its range is closed
+        for entry in [*self._frontier.entries(key, key + b"\0"), *held_back]:
             self._recorder.give_up(entry, str(FailureKind.HELD))
 
     def _port(self) -> GathererPort:
