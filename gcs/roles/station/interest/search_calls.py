@@ -31,7 +31,11 @@ class SearchCalls:
         return [Endpoint("GET", "search", about, SearchResults, self._search, SearchQuery)]
 
     async def _search(self, call: CrawlCall, query: SearchQuery) -> SearchResults:
-        asked = Asked(parse(query.q), query.most, query.skip, fold=not query.all)
+        try:
+            node = parse(query.q)
+        except UsageError as error:  # every text is a query by the description: one that says nothing finds nothing
+            raise NotHereError(f"no page can match: {error}") from error
+        asked = Asked(node, query.most, query.skip, fold=not query.all)
         if self._asked >= _THREADS + _MOST_WAITING:
             raise UsageError("too many searches at once: try again")
         self._asked += 1
