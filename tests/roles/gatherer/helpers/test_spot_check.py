@@ -27,6 +27,7 @@ from gcs.core.messages.tuples import (
     HelperBeat,
     Means,
     Member,
+    PageAllowance,
     PlanPosted,
     Seeds,
     SummaryTS,
@@ -399,6 +400,7 @@ async def test_page_that_is_different_every_time_accuses_nobody(tmp_path: Path) 
     gatherer = assembly.gatherer(tmp_path, "g0", settings, list(wild.seeds), member)
     task = asyncio.create_task(gatherer.run([]))
     await crawl.space.out(PlanPosted(1, 1, Plan(1, ("g0",), (b"",), (0,), lost=((b"", LAST_KEY),)).encode()))
+    await crawl.space.out(PageAllowance("g0", 1, 60))
     await crawl.space.out(HelperBeat("wild@1", connections=8), ttl_s=60.0)
     await asyncio.sleep(0.1)
     await crawl.space.out(Seeds(list(wild.seeds)), to="seeds")
