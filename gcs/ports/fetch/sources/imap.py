@@ -19,13 +19,15 @@ from urllib.parse import unquote, urlsplit
 from gcs.core.page.values import FailureKind
 from gcs.ports.fetch.sources import LISTED, MAIL_VARIABLE, MISSING, Answer, address_of, listing
 
-#: a line of the answer to LIST: flags, delimiter, and the name of the folder
 _ESCAPED = re.compile(rb"\\(.)")
+#: a line of the answer to LIST: flags, delimiter, and the name of the folder
 _FOLDER = re.compile(rb'\(([^)]*)\) (?:"[^"]*"|NIL) (?:"((?:[^"\\]|\\.)*)"|([^ "]+))$')
 #: bytes of an answer that are no message
 _SPARE_BYTES = 1 << 20
 #: UIDs that are asked for at first; doubled as long as they are too few, since numbers may have large gaps
 _WIDTH = 1_000
+#: UIDs have 32 bits (RFC 3501), whatever a server says of the next one
+_MOST_UIDS = 1 << 32
 
 
 def read_mail_server(
@@ -57,7 +59,7 @@ def read_mail_server(
         return FailureKind.TIMEOUT
     except ssl.SSLError:
         return FailureKind.TLS
-    except imaplib.IMAP4.error:
+    except (imaplib.IMAP4.error, ValueError):  # what should be a number is none
         return FailureKind.PROTOCOL
     except OSError:
         return FailureKind.CONNECT
@@ -127,7 +129,7 @@ def _folders(server: imaplib.IMAP4) -> Iterator[str]:
 
 def _uids(server: imaplib.IMAP4, first: int) -> Iterator[str]:
     """The UIDs from this one on, in order, as many as a list has."""
-    end = int((server.response("UIDNEXT")[1] or [b"1"])[0] or 1)
+    end = min(int((server.response("UIDNEXT")[1] or [b"1"])[0] or 1), _MOST_UIDS)
     count, width = 0, _WIDTH
     while first < end and count <= LISTED:
         _, found = server.uid("SEARCH", f"UID {first}:{first + width - 1}")

@@ -215,3 +215,40 @@ def test_server_that_sends_too_much_is_left(answer: bytes, monkeypatch: pytest.M
     with liar(answer) as there:
         monkeypatch.setenv("GCS_MAIL_WORK", f"imap://ann:x@127.0.0.1:{there}/")
         assert ask("INBOX/1", max_bytes=10_000) in (FailureKind.TOO_LARGE, FailureKind.PROTOCOL)
+
+
+@pytest.mark.parametrize(
+    ("uid_next", "found", "expected"),
+    [
+        (b"9" * 4_000, b"1 2", ["./1", "./2"]),
+        (b"9" * 9_000, b"1 2", FailureKind.PROTOCOL),
+        (b"5", b"1 two", FailureKind.PROTOCOL),
+    ],
+)
+def test_numbers_of_a_liar_are_bounded(
+    uid_next: bytes, found: bytes, expected: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that says that billions of messages are coming, or answers with what is no number."""
+    asked = 0
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            nonlocal asked
+            self.wfile.write(b"* OK ready\r\n")
+            while line := self.rfile.readline():
+                tag = line.split()[0]
+                if b"EXAMINE" in line:
+                    self.wfile.write(b"* OK [UIDNEXT " + uid_next + b"] next\r\n")
+                if b"SEARCH" in line:
+                    asked += 1
+                    self.wfile.write(b"* SEARCH" + (b" " + found if asked == 1 else b"") + b"\r\n")
+                self.wfile.write(b"* CAPABILITY IMAP4rev1\r\n" + tag + b" OK done\r\n")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("GCS_MAIL_WORK", f"imap://ann:x@127.0.0.1:{server.server_address[1]}/")
+        answer = ask("INBOX/")
+        server.shutdown()
+    assert (names(answer) if isinstance(answer, Answer) else answer) == expected
+    assert asked < 30
