@@ -65,6 +65,7 @@ class KeptIndex:
                 task.add_done_callback(self._answering.discard)
             else:
                 events.warning("too-many-questions", waiting=len(self._answering))
+                await self._tell(question, b"")
 
     async def _answer(self, question: Question) -> None:
         found = b""
@@ -73,6 +74,9 @@ class KeptIndex:
                 found = msgspec.msgpack.encode(await asyncio.to_thread(self._find, question))
         except GcsError as error:
             events.warning("no-answer", reason=str(error))
+        await self._tell(question, found)
+
+    async def _tell(self, question: Question, found: bytes) -> None:
         with suppress(SpaceError):  # who asked does not wait any more
             await self._space.out(SearchAnswer(question.id, self._space.name, found), ttl_s=PATIENCE_S)
 

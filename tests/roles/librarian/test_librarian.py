@@ -18,6 +18,7 @@ from gcs.ports.search.index_place import make_index
 from gcs.ports.search.team_search import MOST_CANDIDATES, MOST_PAGES, NoLibrarianError, ask_team
 from gcs.ports.space.memory_space import MemoryBoard, MemorySpace
 from gcs.ports.system.tasks import end
+from gcs.roles.librarian import librarian
 from gcs.roles.librarian.librarian import KeptIndex
 
 #: behind the words that are asked for, far from the excerpt
@@ -80,6 +81,15 @@ async def test_who_does_not_answer_is_named_and_holds_nobody_up(tmp_path: Path) 
         await user.out(Librarian("gone"))
         told = await ask(user, "red", patience_s=0.5)
         assert told.found == 1 and told.missing == ["empty", "gone"]
+
+
+async def test_one_question_too_many_is_answered_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Empty, so that who asked need not wait: the index counts as one that did not answer."""
+    monkeypatch.setattr(librarian, "_SEARCHES", 0)
+    monkeypatch.setattr(librarian, "_MOST_QUESTIONS", 0)
+    async with librarians(MemoryBoard(), index(tmp_path / "a", 1)) as user:
+        with pytest.raises(SpaceError):
+            await ask(user, "red", patience_s=1e6)
 
 
 async def test_nobody_answers(tmp_path: Path) -> None:
